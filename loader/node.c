@@ -241,34 +241,27 @@ static int read_fastpass_file(struct bl_node *n, struct bl_err *err)
 }
 
 /*
- * Keeps this thread off the CPUs of the datapath of @n, in whose network namespace it is.
+ * Finds the CPUs of the datapath of @n, in whose network namespace this thread is.
  * @cfg: with its ports.
  */
-static bool avoid_datapath(const struct bl_node *n, const struct bl_node_cfg *cfg,
-			   cpu_set_t *before)
+static void find_datapath_cpus(struct bl_node *n, const struct bl_node_cfg *cfg)
 {
 	struct bl_iface nic;
 	struct bl_err why;
-	cpu_set_t busy, queue;
+	cpu_set_t queue;
 
-	bl_node_cpus(cfg, &busy);
+	bl_node_cpus(cfg, &n->datapath_cpus);
 	if (cfg->role == BL_ROLE_HOST && !cfg->ncpus && !bl_iface_get(&nic, cfg->ifname, &why)) {
 		bl_tx_cpus(&nic, n->host_cfg.queue, &queue);
-		CPU_OR(&busy, &busy, &queue);
+		CPU_OR(&n->datapath_cpus, &n->datapath_cpus, &queue);
 	}
-	return bl_cpus_avoid(&busy, before);
 }
 
 void bl_node_withdraw(const struct bl_node *n)
 {
 	cpu_set_t before;
-	struct bl_err why;
-	int old;
 
-	if (bl_netns_enter(n->cfg.netns, &old, &why))
-		return;
-	avoid_datapath(n, &n->given, &before);
-	bl_netns_leave(old);
+	bl_cpus_avoid(&n->datapath_cpus, &before);
 }
 
 int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node_cfg *cfg,
@@ -327,7 +320,8 @@ int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node
 		rc = bl_netns_enter(cfg->netns, &old, err);
 	if (!rc) {
 		/* Threads of the datapath have been started above. */
-		avoids = avoid_datapath(n, cfg, &before);
+		find_datapath_cpus(n, cfg);
+		avoids = bl_cpus_avoid(&n->datapath_cpus, &before);
 		rc = open_in_netns(n, cfg, err);
 		if (avoids)
 			bl_cpus_return(&before);

@@ -86,8 +86,9 @@ struct bl_node {
 	struct bl_beat beat;
 	const struct bl_host_page *page; /* mapped while the thread sends its beacons, else NULL */
 	const struct bl_host_page *page_next; /* the same, mapped but not yet in use; else NULL */
-	cpu_set_t beacon_cpus; /* where its beacons are best sent from; none: anywhere */
-	int beacon_errno;      /* the last error, which is in the log already */
+	cpu_set_t beacon_cpus;   /* where its beacons are best sent from; none: anywhere */
+	cpu_set_t datapath_cpus; /* what can wait keeps off these (load/avoid.h) */
+	int beacon_errno;        /* the last error, which is in the log already */
 
 	/* link_watch.c: programs for an interface that is made anew. -1: not kept */
 	int xdp_prog, tc_prog, devmap_prog;
