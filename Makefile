@@ -330,7 +330,7 @@ WRAP_fuzz_attach := bpf_map_update_elem bpf_map_lookup_elem bpf_map_delete_elem 
 	bpf_obj_get_info_by_fd bl_pin_over bl_note
 WRAP_fuzz_ctl := ctl_leading bl_store_waits bl_session_send bl_session_waiting bl_session_end \
 	bl_session_close bl_log clock_gettime
-WRAP_fuzz_etcd := etcd_gateway_open etcd_gateway_close etcd_gateway_next etcd_ask etcd_ask_now \
+WRAP_fuzz_etcd := etcd_gateway_open etcd_gateway_close etcd_gateway_leave etcd_ask etcd_ask_now \
 	etcd_req_free bl_store_once sd_event_add_time sd_event_source_disable_unref
 
 # these run the command

@@ -29,7 +29,7 @@ static struct etcd_gateway *gateway;
 int __wrap_etcd_gateway_open(struct etcd_gateway *g, const struct bl_etcd_cfg *cfg,
 			     struct bl_err *err);
 void __wrap_etcd_gateway_close(struct etcd_gateway *g);
-void __wrap_etcd_gateway_next(struct etcd_gateway *g);
+void __wrap_etcd_gateway_leave(struct etcd_gateway *g, const struct etcd_req *q);
 struct etcd_req *__wrap_etcd_ask(struct etcd_gateway *g, enum etcd_route route, char *body,
 				 bool twice, etcd_end_fn fn);
 void __wrap_etcd_req_free(struct etcd_req *q);
@@ -69,8 +69,9 @@ void __wrap_etcd_gateway_close(struct etcd_gateway *g)
 		__wrap_etcd_req_free(reqs[0]);
 }
 
-void __wrap_etcd_gateway_next(struct etcd_gateway *g)
+void __wrap_etcd_gateway_leave(struct etcd_gateway *g, const struct etcd_req *q)
 {
+	FUZZ_CHECK(q->g == g);
 	g->at++;
 }
 

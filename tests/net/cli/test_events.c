@@ -207,12 +207,12 @@ static void journal_open(void)
 		execl("/lib/systemd/systemd-journald", "systemd-journald", NULL);
 		_exit(127);
 	}
-	for (i = 0; access("/run/systemd/journal/stdout", F_OK); i++) {
-		CHECK(!waitpid(journald, NULL, WNOHANG) && i < 6000, "journald does not run");
+	/* Its socket is refused until it listens, which is after the file is there. */
+	for (i = 0; (dm_journal = sd_journal_stream_fd("barlined", 6, 1)) < 0; i++) {
+		CHECK(!waitpid(journald, NULL, WNOHANG) && i < 6000, "journald does not run: %s",
+		      strerror(-dm_journal));
 		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
 	}
-	dm_journal = sd_journal_stream_fd("barlined", 6, 1);
-	CHECK(dm_journal >= 0, "%s", strerror(-dm_journal));
 }
 
 /* Returns the objects that the command with status *@st has printed, one in each line of @text. */

@@ -623,6 +623,41 @@ static int free_plan(void **state)
 	return 0;
 }
 
+/*
+ * Functions that a test has its own of (WRAP_ in the Makefile) are called somewhere: a wrapper of a
+ * function that was renamed replaces nothing, and the test calls the product's.
+ */
+static void house__wrappers_replace_something(void **state)
+{
+	char command[1024], name[PATH_SIZE], folders[512] = "";
+	unsigned int i, n = 0;
+	FILE *p;
+
+	(void)state;
+	wrong = 0;
+	for (i = 0; i < plan.folder.n; i++)
+		if (!strchr(plan.folder.v[i], '/'))
+			snprintf(folders + strlen(folders), sizeof(folders) - strlen(folders),
+				 " %s", plan.folder.v[i]);
+	p = popen("awk '/^WRAP_/ { on = 1; sub(/^[^=]*=/, \"\") } on { print } "
+		  "on && !/\\\\$/ { on = 0 }' Makefile | tr -s ' \\t\\\\' '\\n' | grep -x "
+		  "'[a-z0-9_]*' "
+		  "| grep . | sort -u",
+		  "r");
+	assert_non_null(p);
+	while (fscanf(p, "%255s", name) == 1) {
+		n++;
+		snprintf(command, sizeof(command),
+			 "grep -rqE '\\b%s\\(' --include='*.[ch]'%s 2>/dev/null", name, folders);
+		if (system(command))
+			COMPLAIN("nothing calls %s, which a test wraps (WRAP_ in the Makefile)",
+				 name);
+	}
+	assert_int_equal(pclose(p), 0);
+	assert_true(n > 30);
+	assert_int_equal(wrong, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -633,6 +668,7 @@ int main(void)
 		cmocka_unit_test(house__lines),
 		cmocka_unit_test(house__columns),
 		cmocka_unit_test(house__mutants_quote_lines),
+		cmocka_unit_test(house__wrappers_replace_something),
 	};
 
 	return cmocka_run_group_tests(tests, read_plan, free_plan);
