@@ -29,32 +29,42 @@ static void add_epoch(struct bl_ctl *c, const struct ctl_epoch *e)
 	c->epochs[c->nepochs++] = *e;
 }
 
+/* Loads the record of a node or of a failure. Returns whether it is sound. */
+static bool load_saved(struct bl_ctl *c, const struct bl_store_kv *kv)
+{
+	uint64_t id, number = 0, at = 0;
+	enum bl_recover_do what;
+	struct saved *v;
+	bool sound;
+
+	if (!ctl_saved_parse(kv->key, &what, &id))
+		return false;
+	if (what == BL_RECOVER_SAVE_FAILURE)
+		sound = !ctl_load_failure(c->rec, kv->value, kv->len, &number, &at) && number == id;
+	else
+		sound = !ctl_load_node(c->rec, kv->value, kv->len) &&
+			bl_recover_node(c->rec, (uint32_t)id) &&
+			ctl_nodes_stored(c, (uint32_t)id,
+					 bl_recover_node(c->rec, (uint32_t)id)->name);
+	if (!sound)
+		return false;
+	v = ctl_saved_find(c, what, id);
+	if (!v) {
+		ctl_fatal(c, "out of memory");
+		return true;
+	}
+	v->rev = kv->rev;
+	v->unix_ns = at;
+	return true;
+}
+
 /* Loads the record @kv. Sets *@sound to false if the record contradicts itself or its key. */
 static void load_record(struct bl_ctl *c, const struct bl_store_kv *kv, bool *sound)
 {
-	uint64_t number = 0, at = 0, keyed = 0;
-	enum bl_recover_do what;
-	struct saved *v;
 	unsigned int id;
 
 	if (!strncmp(kv->key, "failure/", 8) || !strncmp(kv->key, "node/", 5)) {
-		*sound &= ctl_saved_parse(kv->key, &what, &keyed);
-		if (*sound && what == BL_RECOVER_SAVE_FAILURE) {
-			*sound &= !ctl_load_failure(c->rec, kv->value, kv->len, &number, &at) &&
-				  number == keyed;
-		} else if (*sound) {
-			id = (unsigned int)keyed;
-			*sound &= !ctl_load_node(c->rec, kv->value, kv->len) &&
-				  bl_recover_node(c->rec, id) &&
-				  ctl_nodes_stored(c, id, bl_recover_node(c->rec, id)->name);
-		}
-		v = *sound ? ctl_saved_find(c, what, keyed) : NULL;
-		if (*sound && !v)
-			ctl_fatal(c, "out of memory");
-		if (v) {
-			v->rev = kv->rev;
-			v->unix_ns = at;
-		}
+		*sound &= load_saved(c, kv);
 	} else if (!strncmp(kv->key, "admit/", 6)) {
 		*sound &= sscanf(kv->key, "admit/%8x", &id) == 1 &&
 			  ctl_nodes_load(c, id, kv->value, kv->len);

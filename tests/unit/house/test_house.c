@@ -297,6 +297,17 @@ static bool has_source(const char *build, const char *object)
 	return !access(path, R_OK);
 }
 
+/* Appends the top folders of the plan to @command, each with @prefix before it. */
+static void add_top_folders(char *command, size_t size, const char *prefix)
+{
+	unsigned int i;
+
+	for (i = 0; i < plan.folder.n; i++)
+		if (!strchr(plan.folder.v[i], '/'))
+			snprintf(command + strlen(command), size - strlen(command), " %s%s", prefix,
+				 plan.folder.v[i]);
+}
+
 /* Reads with nm(1) which of the product's objects in @build needs which other one. */
 static void read_graph(struct graph *g, const char *build)
 {
@@ -309,10 +320,8 @@ static void read_graph(struct graph *g, const char *build)
 	FILE *p;
 
 	snprintf(command, sizeof(command), "find");
-	for (i = 0; i < plan.folder.n; i++)
-		if (!strchr(plan.folder.v[i], '/'))
-			snprintf(command + strlen(command), sizeof(command) - strlen(command),
-				 " %s/%s", build, plan.folder.v[i]);
+	snprintf(name, sizeof(name), "%s/", build);
+	add_top_folders(command, sizeof(command), name);
 	snprintf(command + strlen(command), sizeof(command) - strlen(command),
 		 " -name '*.o' ! -name '*.bpf.o' ! -name '*.pb-c.o' 2>/dev/null | "
 		 "xargs nm -A -P -g");
@@ -629,26 +638,21 @@ static int free_plan(void **state)
  */
 static void house__wrappers_replace_something(void **state)
 {
-	char command[1024], name[PATH_SIZE], folders[512] = "";
-	unsigned int i, n = 0;
+	char command[1024], name[PATH_SIZE];
+	unsigned int n = 0;
 	FILE *p;
 
 	(void)state;
 	wrong = 0;
-	for (i = 0; i < plan.folder.n; i++)
-		if (!strchr(plan.folder.v[i], '/'))
-			snprintf(folders + strlen(folders), sizeof(folders) - strlen(folders),
-				 " %s", plan.folder.v[i]);
 	p = popen("awk '/^WRAP_/ { on = 1; sub(/^[^=]*=/, \"\") } on { print } "
-		  "on && !/\\\\$/ { on = 0 }' Makefile | tr -s ' \\t\\\\' '\\n' | grep -x "
-		  "'[a-z0-9_]*' "
-		  "| grep . | sort -u",
+		  "on && !/\\\\$/ { on = 0 }' Makefile | tr -s ' \\t\\\\' '\\n' | "
+		  "grep -xE '[a-z0-9_]+' | sort -u",
 		  "r");
 	assert_non_null(p);
 	while (fscanf(p, "%255s", name) == 1) {
 		n++;
-		snprintf(command, sizeof(command),
-			 "grep -rqE '\\b%s\\(' --include='*.[ch]'%s 2>/dev/null", name, folders);
+		snprintf(command, sizeof(command), "grep -rqE '\\b%s\\(' --include='*.[ch]'", name);
+		add_top_folders(command, sizeof(command), "");
 		if (system(command))
 			COMPLAIN("nothing calls %s, which a test wraps (WRAP_ in the Makefile)",
 				 name);
